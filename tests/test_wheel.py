@@ -98,7 +98,7 @@ def test_the_modules_of_the_wheel_run_without_the_clone(wheel: Path, tmp_path: P
     command = [sys.executable, "-P", "-c", "from collwise.common import folders; print(folders.builds_folder())"]
     found = subprocess.run(command, env=bare, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert Path(found.stdout).parent == tmp_path / ".cache/collwise"
-    listed = call("platforms", "list", "--json")
+    listed = call("platforms", "show", "--json")
     assert (listed.returncode, listed.stderr) == (0, "")
     assert '"gros"' in listed.stdout
     lacking = call("simulate", "--platform", "gros", "--collective", "bcast", "--procs", "4")

@@ -76,7 +76,7 @@ def test_a_topology_of_another_size_than_the_hosts(told: Told, topology: str, pa
     assert len(load(file).hosts) == size
 
 
-@pytest.mark.parametrize("arguments", [["platforms", "list", "--json"], ["platforms", "list"], ["platforms", "--help"]])
+@pytest.mark.parametrize("arguments", [["platforms", "show", "--json"], ["platforms", "show"], ["platforms", "--help"]])
 def test_a_full_device_is_one_line(arguments: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([*COLLWISE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=900)

@@ -249,7 +249,7 @@ def test_the_studio_starts_and_other_commands_work_after_it(tmp_path: Path) -> N
     home.mkdir()
     environment = os.environ | {"COLLWISE_NO_INSTALL": "1"}
     # This command says what it installs; the studio does not.
-    listing = [clone / "collwise", "platforms", "list"]
+    listing = [clone / "collwise", "platforms", "show"]
     subprocess.run([clone / "collwise", "studio", "--port", "0"], env=environment, capture_output=True, check=False)
     with studio(home, (clone / "collwise",)) as address:
         [page, token] = re.findall(r"(http://127\.0\.0\.1:\d+)/files/start\.html\?token=(\w+)", address)[0]

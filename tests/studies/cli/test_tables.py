@@ -100,7 +100,7 @@ def printed(arguments: tuple[str, ...], columns: int | None, cwd: Path, monkeypa
 BCAST = ("--collective", "bcast", "--procs", "100", "--sizes", "8KiB,4MiB")
 COMMANDS = {
     "simulate": ("simulate", "--platform", "grisou", "--engine", "schedule", *BCAST),
-    "platforms": ("platforms", "list"),
+    "platforms": ("platforms", "show"),
     "show algorithms": ("show", "algorithms"),
     "models": ("show", "models"),
 }

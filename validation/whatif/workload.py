@@ -231,11 +231,12 @@ def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable]
                 left_out.append(f"{calls.title}: the decisions do not cover this collective")
                 continue
             times, tuned = table.times, table.choice_at(*calls.point)
+            lacking = _below(table, calls.point[0])
         else:
             times = of_grids[row.collective, row.processes_per_node, calls.point]
-            tuned = times.best_choice(*calls.point)
+            tuned, lacking = times.best_choice(*calls.point), "no algorithm has a time"
         if tuned is None:
-            left_out.append(f"{what}: below the first decision" if tables else f"{what}: no algorithm has a time")
+            left_out.append(f"{what}: {lacking}")
         elif (saving := _saving(row, calls, times, tuned, default)) is not None:
             found.append(saving)
         else:
@@ -243,6 +244,12 @@ def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable]
     failed = dict.fromkeys(timing for grid in of_grids.values() for timing in grid.failed)
     source, made_by = next(((item.source, item.made_by) for item in known), ("", ""))
     return Savings(tuple(found), tuple(left_out), source, made_by, tuple(failed))
+
+
+def _below(table: DecisionTable, procs: int) -> str:
+    """The reason why a table decides nothing for calls of P processes: where it begins, or its row of this P."""
+    row = table.row(procs)
+    return f"below the first decision, for {f'{row[0][0]} bytes' if row else f'P = {min(table.rules)}'}"
 
 
 def _saving(row: ProfileRow, calls: Calls, times: Times, tuned: Choice, default: Default) -> Saving | None:

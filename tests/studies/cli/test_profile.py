@@ -124,6 +124,16 @@ def test_savings_against_mpis_own_collective_where_it_was_measured(capsys: Captu
         assert Path("rules.txt").read_text().count("chain") == rules
 
 
+def test_calls_for_which_nothing_is_decided_save_an_unknown_time(capsys: Capture) -> None:
+    write_decisions(TUNED, {TUNED: (0.002, 0.0002), DEFAULT: (0.004, 0.0004)}, "simulated", "schedule engine")
+    for call, begins in ((CALL | {"processes": 8}, "P = 16"), (CALL | {"mean_bytes": 4096}, "1048576 bytes")):
+        write("other.json", call)
+        shown, _ = done("program profile other.json --decisions d.json", capsys)
+        assert f"below the first decision, for {begins}" in shown
+        assert "Nothing is known of what a tuned table would save." in shown
+        assert "would save 0 ns" not in shown
+
+
 def test_runs_of_different_programs_are_warned_of(capsys: Capture) -> None:
     asked = "program profile before.json --after after.json"
     write("after.json", CALL, PART, STARTED)

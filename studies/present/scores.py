@@ -12,7 +12,7 @@ from collwise.studies.reports.markdown import percent, whole_percent
 from collwise.validation.compare.scores import AllScores, Picked, Scores
 from collwise.validation.compare.simulated import remarks as remarks_on_others
 from collwise.validation.libraries.baselines import Baseline
-from collwise.validation.times.choice import Choice
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -126,7 +126,8 @@ def remarks(scores: Scores) -> list[str]:
             known = scores.errors_of(title) or scores.unpredicted(title)
             unknown.setdefault(missing if known else ("any of these",), []).append(title)
     best = min(costs, key=lambda title: (costs[title].mean, costs[title].worst), default=None)
-    return said("scores", scores=scores, costs=costs, best=best, unknown=unknown)
+    own = LIBRARY_DECIDES in scores.right.grid.timed
+    return said("scores", scores=scores, costs=costs, best=best, unknown=unknown, own=own)
 
 
 def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:

@@ -18,7 +18,7 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, TIE, fastest, picked_seconds
 from collwise.validation.compare.deciders import Decider
 from collwise.validation.libraries.baselines import Baseline
-from collwise.validation.times.choice import Choice
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.slowdown import SlowdownSummary, summary_of
 from collwise.validation.times.times import Times
 
@@ -207,8 +207,10 @@ class Scores:
 
     @property
     def single(self) -> int:
-        """The number of points at which only one choice has a time, so that every source picks the best."""
-        return int((np.isfinite(self.right.seconds.values).sum(axis=0) == 1).sum())
+        """The number of points at which one choice at most has a time, besides the library's own decision."""
+        known = np.isfinite(self.right.seconds.values)
+        own = np.array([choice == LIBRARY_DECIDES for choice in self.right.grid.timed])
+        return int((known.any(axis=0) & (known[~own].sum(axis=0) <= 1)).sum())
 
     @property
     def is_alone(self) -> bool:

@@ -13,6 +13,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.files import AllTimes
+from collwise.validation.times.grid import BUILTIN
 from tests.command_line import printed
 
 
@@ -61,6 +62,11 @@ def test_points_with_one_choice_are_named(tmp_path: Path, capsys: pytest.Capture
         opened.add(Configuration("measured", "gros", "Open MPI 4.1.4"), rows)
     code, out, err = run(capsys, "compare", f"store:file={path}", "openmpi-4.1")
     assert (code, "at 1 of 2 points only one choice has a time" in " ".join(out.split())) == (0, True), (out, err)
+    with Store(path) as opened:
+        own = [Timing(Case("gather", "-", 4, size, experiment=BUILTIN), 1e-3) for size in (65536, 131072)]
+        opened.add(Configuration("measured", "gros", "Open MPI 4.1.4"), own)
+    out = " ".join(run(capsys, "compare", f"store:file={path}", "openmpi-4.1")[1].split())
+    assert "at 1 of 2 points only one choice has a time besides the library's own decision" in out
 
 
 def test_times_of_a_single_choice_stand_beside_the_expected_ones(

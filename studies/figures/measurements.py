@@ -146,7 +146,7 @@ def _finish(axis: Axes, title: str, sizes: np.ndarray, marks: dict[str, int | No
         axis.axvline(size, color="#000000", linestyle="--", linewidth=1)
     if known:
         title += f"; dashed: {', '.join(f'{name} = {format_size(size)}' for name, size in known.items())}"
-    size_axis(axis, [2**k * 1024 for k in range(int(np.log2(sizes[-1] / 1024)) + 1)])
+    size_axis(axis, [2**k for k in range(10, int(sizes[-1]).bit_length())])
     axis.set_title(title, fontsize=10)
 
 

@@ -13,7 +13,7 @@ from collwise.models.parameters import read_thresholds, thresholds_text
 from collwise.models.single_messages import Thresholds
 from collwise.simulator.execution.launchers import LocalMachine
 from collwise.simulator.store import Store
-from collwise.studies.figures.measurements import regions_figure
+from collwise.studies.figures.measurements import _finish, regions_figure
 from collwise.validation.measurement.irregular_regions import (
     ALGORITHMS,
     HALF_BOUND,
@@ -140,6 +140,17 @@ def test_the_figure_shows_every_series() -> None:
     plt.close(figure)
     assert labels == list(ALGORITHMS)
     assert figure.axes[2].get_title().endswith("; dashed: M1 = 8 KiB, M2 = 64 KiB")
+
+
+@pytest.mark.parametrize("largest", [KIB, 15 * KIB, 16 * KIB, 512 * KIB, 513 * KIB])
+def test_sizes_are_labelled_in_equal_steps_up_to_the_largest(largest: int) -> None:
+    axis = plt.subplots()[1]
+    _finish(axis, "title", np.array([1, largest]), {})
+    ticks = axis.get_xticks()
+    plt.close("all")
+    step = ticks[1] / ticks[0] if len(ticks) > 1 else 2
+    assert ticks.tolist() == [KIB * step**k for k in range(len(ticks))]
+    assert ticks[-1] <= largest < ticks[-1] * step
 
 
 def test_counters_are_read_and_added() -> None:

@@ -65,6 +65,11 @@ def test_traffic_is_that_of_the_steps_over_which_messages_go(capsys: Capture) ->
     # The steps 1-2, 2-3, 3-4 and 4-0 leave a node, 2-3, 3-4 and 4-0 a switch, 3-4 and 4-0 a group.
     between = [rows["ring"][f"bytes_between_{what}"] for what in ("nodes", "switches", "groups")]
     assert between == [4 * 1024 * steps for steps in (4, 3, 2)]
+    # The order is by bytes of the longest steps, and by times where these are equal, as of messages in segments.
+    rows = printed(done(f"show schedule {job} --collective bcast --segments 0,256 --json", capsys)[0]).rows
+    order = [(row["bytes_between_groups"], row["seconds"]) for row in rows]
+    assert order == sorted(order)
+    assert 1 < len({sent for sent, _ in order}) < len(order)
     shown, _ = done(f"show schedule {job} --collective bcast --algorithms chain --segments 0 --json", capsys)
     facts = printed(shown).facts
     assert [facts[f"bytes_between_{what}"] for what in ("nodes", "switches", "groups")] == [3072, 2048, 1024]

@@ -17,7 +17,7 @@ from matplotlib.text import Annotation, Text
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.studies.figures.map_cells import PERCENT, _rectangles, borders
-from collwise.studies.figures.maps import closeness_map, method_map
+from collwise.studies.figures.maps import cell_panels, closeness_map, method_map
 from collwise.studies.figures.picks import fastest_said, markers_and_lines
 from collwise.studies.figures.style import (
     MAX_RATIO,
@@ -100,6 +100,20 @@ def test_maps_show_every_cell_and_nothing_else(count: int) -> None:
     axis = closeness_map({"next": np.full((2, count), 0.1)}, PROCS, sizes).axes[0]
     for shown, centres in ((axis.get_xlim(), sizes), (axis.get_ylim(), PROCS)):
         assert shown == pytest.approx(tuple(borders(centres)[[0, -1]]))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 30])
+def test_only_panels_at_the_bottom_and_on_the_left_name_their_axes(rows: int) -> None:
+    for count in range(1, 7):
+        _, shown = cell_panels([str(number) for number in range(count)], range(2, 2 + rows), SIZES)
+        places = [one.get_subplotspec() for one in shown]
+        cells = {(place.rowspan.start, place.colspan.start) for place in places if place is not None}
+        for axis, (row, column) in zip(shown, sorted(cells), strict=True):
+            is_lowest, is_first = (row + 1, column) not in cells, column == 0
+            is_labelled = any(label.get_visible() for label in axis.get_xticklabels())
+            assert (axis.get_xlabel() != "", is_labelled) == (is_lowest, is_lowest)
+            assert (axis.get_ylabel() != "") == is_first
+        plt.close("all")
 
 
 def test_a_figure_is_as_high_as_its_legend() -> None:

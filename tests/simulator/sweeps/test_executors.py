@@ -56,7 +56,7 @@ def sweep(store: Path, pool: ExecutorPool | None = None, seen: list[Case] | None
     """The cases in a store; each case that is stored is added to `seen`."""
 
     def shown(label: str) -> AbstractContextManager[Any]:
-        return nullcontext(lambda timing, share: seen.append(timing.case) if seen is not None else None)
+        return nullcontext(lambda timing, share, cases: seen.append(timing.case) if seen is not None else None)
 
     with Store(store) as opened:
         SimulationContext(opened, progress=shown, executor=pool, **others).simulate(GROS, CASES).complete()

@@ -15,7 +15,7 @@ from tests.runners import FunctionRunner
 def test_a_problem_in_showing_progress_is_raised_and_rows_are_kept(tmp_path: Path) -> None:
     """Progress is shown from another thread, whose exceptions nobody would see."""
 
-    def show(timing: Timing, fraction: float) -> None:
+    def show(timing: Timing | None, fraction: float, cases: int = 0) -> None:
         raise RuntimeError("no terminal")
 
     runner = FunctionRunner(lambda case: 1.0)

@@ -56,7 +56,7 @@ def run(folder: Path, cases: Sequence[Case], name: str = "timings", jobs: int = 
         return SimulationContext(store, jobs=jobs, **others).simulate(GRISOU, cases)  # type: ignore[arg-type]
 
 
-def shown_by(tell: Callable[[Timing, float], None]) -> Callable[[str], AbstractContextManager[Progress]]:
+def shown_by(tell: Callable[[Timing, float, int], None]) -> Callable[[str], AbstractContextManager[Progress]]:
     """Progress of any label, told to a function."""
     return lambda label: nullcontext(tell)
 
@@ -124,7 +124,9 @@ def test_nothing_is_simulated_twice(tmp_path: Path) -> None:
     cases = mixed_cases()[:20]
     seen: list[tuple[Case, float]] = []
     first = run(
-        tmp_path, [*cases[:12], *cases[:5]], progress=shown_by(lambda timing, share: seen.append((timing.case, share)))
+        tmp_path,
+        [*cases[:12], *cases[:5]],
+        progress=shown_by(lambda timing, share, cases: seen.append((timing.case, share))),
     )
     assert (first.reused, len(first.timings)) == (0, 12)
     assert first.processes_started >= 1

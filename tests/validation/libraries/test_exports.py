@@ -339,7 +339,7 @@ def test_substitutions_that_differ_only_in_processes_share_a_sentence() -> None:
     def one(procs: int, start: int, cost: float, instead: Choice | None = CHOICES[1]) -> Substitution:
         return Substitution("bcast", procs, start, CHOICES[0], instead, cost)
 
-    found = told([one(4, 8, 0.5), one(8, 8, 0.5), one(16, 8, 0.5), one(4, 64, 0.0), one(8, 64, math.nan)])
+    found = told([one(4, 8, 0.5), one(8, 8, 0.5), one(16, 8, 0.5), one(4, 64, 0.0), one(8, 64, math.nan)], [])
     assert found == [
         "bcast from P = 4 to 16, 8 B: cannot express two_tree, 8 KiB; binomial instead, at most 50.0 % slower",
         "bcast from P = 4, 64 B: cannot express two_tree, 8 KiB; binomial instead, no slower",

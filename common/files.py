@@ -30,14 +30,13 @@ def read_text(path: Path) -> str:
 
 
 def read_json(
-    path: Path, what: str, made_by: str, is_current: Callable[[Any], bool], make: Callable[[Any], _Made]
+    path: Path, what: str, how: str, is_current: Callable[[Any], bool], make: Callable[[Any], _Made]
 ) -> _Made:
     """Reads a JSON file and returns `make(document)`.
 
-    `what` is a noun for such a file, and `made_by` the command that makes one, both for the message of the UsageError.
+    `what` is a noun for such a file, and `how` says how to get one, both for the message of the UsageError.
     `is_current` returns true for a document of this version.
     """
-    how = f"make one with '{made_by}'"
     try:
         document = json.loads(read_text(path))
         if not is_current(document):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -181,14 +182,11 @@ def run_attached(
     with _session(command, environment, grace_seconds, **streams) as child:
         try:
             started(child.poll)
-            seconds = 0
-            while what and child.poll() is None:
+            for turn in itertools.count(1):
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(_TELL_EVERY_SECONDS)
+                    code = child.wait(_TELL_EVERY_SECONDS if what else None)
                     break
-                seconds += _TELL_EVERY_SECONDS
-                note(f"{what} has run for {seconds} s")
-            code = child.wait()
+                note(f"{what} has run for {turn * _TELL_EVERY_SECONDS} s")
         except KeyboardInterrupt:
             return 128 + signal.SIGINT
     return code if code >= 0 else 128 - code

@@ -36,7 +36,7 @@ ClusterLike: TypeAlias = "PlatformLike | int"
 """A platform, its name or file, the name of an interconnect, or a number of nodes."""
 FIGURES = {"nodes": "--nodes", "cpus": "--cpus", "memory_bytes_per_second": "--memory-gbytes"}
 """The options, by parameter, that describe a cluster given only by its interconnect or number of nodes."""
-_MIN_MEMORY_RATE = 1e8
+_MIN_MEMORY_BYTES_PER_SECOND = 1e8
 NODES, INTERCONNECT = 16, "infiniband-hdr"
 """The least number of nodes, and the interconnect, that are assumed for a cluster if they are not given."""
 TimesLike: TypeAlias = "Times | Mapping[str, Times] | str | Path"
@@ -122,10 +122,10 @@ def cluster(
     cpus, rate = int(figures.get("cpus") or 0), figures.get("memory_bytes_per_second")
     assumed += [] if cpus else [f"one CPU in each node{_option_of('cpus', figures)}"]
     assumed += [] if ppn else ["one process on each node (--ppn)"]
-    if rate is not None and rate < _MIN_MEMORY_RATE:
+    if rate is not None and rate < _MIN_MEMORY_BYTES_PER_SECOND:
         raise UsageError(
             f"the memory of a node ({FIGURES['memory_bytes_per_second']}) cannot be as slow as {rate:g} bytes/s; "
-            f"the least is {_MIN_MEMORY_RATE:g} bytes/s, 0.1 Gbyte/s"
+            f"the least is {_MIN_MEMORY_BYTES_PER_SECOND:g} bytes/s, 0.1 Gbyte/s"
         )
     node = Node(cpus or 1, ppn, processes=ppn, memory_bytes_per_second=rate)
     made = new_platform(f"{interconnect}-x{nodes}", nodes, node, interconnect_name=interconnect)

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from collwise.common.units import format_seconds, format_size
+from collwise.models.switch_points import TIE
 from collwise.studies.present.shown import Shown, Table, drawing, problem_of, said
 from collwise.studies.reports.markdown import percent, whole_percent
 from collwise.validation.compare.scores import AllScores, Picked, Scores
 from collwise.validation.compare.simulated import remarks as remarks_on_others
 from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.slowdown import summary_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +63,8 @@ def score_records(scores: Scores) -> list[dict[str, Any]]:
 
 
 def _score(scores: Scores, title: str) -> dict[str, Any]:
-    right, summary, errors = scores.right, scores.summary(title), scores.errors_of(title)
+    right, errors = scores.right, scores.errors_of(title)
+    summary = summary_of([], TIE) if scores.is_alone else scores.summary(title)
     library = title in scores.deciders
     worst = wrong = ""
     if summary.points:
@@ -78,10 +81,10 @@ def _score(scores: Scores, title: str) -> dict[str, Any]:
         "mean_error": math.nan if errors is None else errors.mean,
         "worst_error": math.nan if errors is None else abs(errors.worst),
         "worst_error_at": wrong,
-        "picks": 0 if scores.is_alone else summary.points,
-        "best_picks": 0 if scores.is_alone else summary.best_chosen,
-        "mean_slowdown": math.nan if scores.is_alone else summary.mean,
-        "worst_slowdown": math.nan if scores.is_alone else summary.worst,
+        "picks": summary.points,
+        "best_picks": summary.best_chosen,
+        "mean_slowdown": summary.mean,
+        "worst_slowdown": summary.worst,
         "worst_at": worst,
         "left_out": () if library else scores.unknown(title),
         "unpredicted": 0 if library else scores.unpredicted(title),
@@ -163,32 +166,25 @@ def points(scores: Scores, places: Sequence[tuple[int, int]]) -> Table:
         (
             *(right.procs[i], format_size(right.message_bytes[j]), scores.pick(None, i, j).label),
             format_seconds(scores.pick(None, i, j).seconds),
-            *(_expected(scores, title, i, j) for title in scores.times if scores.is_alone),
-            *(
-                f"{pick.label} ({whole_percent(pick.slowdown)})"
-                for title, pick in _picks(scores, i, j).items()
-                if not scores.is_alone or title in scores.deciders
-            ),
+            *(_beside(scores, title, i, j) for title in scores.others),
         )
         for i, j in places
     ]
-    titles = [*scores.times, *scores.deciders] if scores.is_alone else scores.others
-    heads = ["P", "m", "choice" if scores.is_alone else "best", "time", *(f"{title} (%)" for title in titles)]
+    heads = ["P", "m", "choice" if scores.is_alone else "best", "time", *(f"{title} (%)" for title in scores.others)]
     title = f"{right.collective} on {right.platform}, {right.source} by {right.maker}"
     return Table(title, heads, rows, left=0, keys=2)
 
 
-def _expected(scores: Scores, title: str, i: int, j: int) -> str:
-    """The time of the only choice at a place by another source, with its signed error in percent."""
+def _beside(scores: Scores, title: str, i: int, j: int) -> str:
+    """Another source's pick with its slowdown, or its time of the only choice with the signed error."""
+    if not scores.is_alone or title in scores.deciders:
+        pick = scores.pick(title, i, j)
+        return f"{pick.label} ({whole_percent(pick.slowdown)})"
     place = int(scores.right.best.values[i, j])
     seconds = float(scores.times[title].seconds.values[place, i, j])
     if math.isnan(seconds):
         return "-"
     return f"{format_seconds(seconds)} ({100 * float(scores.errors[title].values[place, i, j]):+.0f})"
-
-
-def _picks(scores: Scores, i: int, j: int) -> dict[str, Picked]:
-    return {title: scores.pick(title, i, j) for title in scores.others}
 
 
 def _rows(scores: Scores) -> Iterator[dict[str, Any]]:
@@ -199,7 +195,7 @@ def _rows(scores: Scores) -> Iterator[dict[str, Any]]:
             "procs": right.procs[i],
             "message_bytes": right.message_bytes[j],
             "best": _record(scores.pick(None, i, j)),
-            "picks": {title: _record(pick) for title, pick in _picks(scores, i, j).items()},
+            "picks": {title: _record(scores.pick(title, i, j)) for title in scores.others},
         }
 
 

@@ -95,7 +95,7 @@ def test_a_cluster_with_a_2_to_1_fat_tree_in_one_command(tmp_path: Path) -> None
 def test_a_split_port_serves_two_links_and_a_node_of_two_links_takes_two_ports(
     name: str, other: str, ports: float
 ) -> None:
-    """As many nodes, by ports of the switch, as those of another interconnect times the ratio."""
+    """The switch has as many ports for nodes as that of another interconnect, times the ratio."""
 
     def ports_of(interconnect_name: str) -> int:
         made = new_platform("mine", 1024, Node(), interconnect_name=interconnect_name, topology="fat-tree")

@@ -205,14 +205,14 @@ class Scores:
             shown = shown & (self.picks[title].values != NOBODY)
         return [(int(i), int(j)) for i, j in np.argwhere(shown)]
 
-    @property
+    @cached_property
     def single(self) -> int:
         """The number of points at which one choice at most has a time, besides the library's own decision."""
         known = np.isfinite(self.right.seconds.values)
         own = np.array([choice == LIBRARY_DECIDES for choice in self.right.grid.timed])
         return int((known.any(axis=0) & (known[~own].sum(axis=0) <= 1)).sum())
 
-    @property
+    @cached_property
     def is_alone(self) -> bool:
         """True if only one choice has a time at each point, so that picks say nothing."""
         return self.single == len(self.places())

@@ -2,9 +2,9 @@
 
 A cell is a collective of a job, on P processes and with one message size. Its candidates are the unsegmented algorithms
 of the catalogue that were forced and really ran, and the one that the library decides for if that is known; names of
-the same code count as one candidate. The oracle is the
-fastest of the library's own decision and all of the library's algorithms that really ran. Regret is the time of the
-choice divided by the oracle's time, minus one; it is 0 if the intervals of the two times overlap.
+the same code count as one candidate. The oracle is the fastest of the library's own decision and all of the library's
+algorithms that really ran. Regret is the time of the choice divided by the oracle's time, minus one; it is 0 if the
+intervals of the two times overlap.
 """
 
 from __future__ import annotations

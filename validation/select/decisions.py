@@ -450,7 +450,8 @@ def decisions_from(path: Path) -> list[DecisionTable]:
     return read_json(
         path,
         "a decision table",
-        "collwise select -o FILE', or take the NAME-decisions.json that is beside Open MPI's rules of 'collwise tune",
+        "make one with 'collwise select -o FILE', or take the NAME-decisions.json that is beside Open MPI's rules of "
+        "'collwise tune'",
         lambda document: isinstance(document, list) and all(entry.get("format") == _FORMAT for entry in document),
         lambda document: [_table(entry) for entry in document],
     )

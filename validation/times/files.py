@@ -34,7 +34,7 @@ class AllTimes(dict[str, Times]):
         return read_json(
             Path(path),
             "a file of times",
-            "collwise simulate -o FILE', or import a benchmark's output by 'collwise times import FILE",
+            "make one with 'collwise simulate -o FILE', or import a benchmark's output by 'collwise times import FILE'",
             lambda document: isinstance(document, dict) and document.get("format") == _FORMAT,
             lambda document: cls.of(_times_from(entry, path) for entry in document["times"]),
         )

@@ -42,7 +42,7 @@ def test_5_3_equal_pairs_take_log2_n_alpha_and_all_blocks_but_one(procs: int) ->
 
 
 def test_blocks_are_counted_where_procs_are_no_power_of_two() -> None:
-    """Of five, rank 4 is alone in the largest subtree: 1, 2, then 1 blocks on the longest way; of six 2, 2 and 1."""
+    """The longest way of five processes has 1, 2 and 1 blocks, since rank 4 has no children; that of six 2, 2 and 1."""
     seconds = blocks.scatter_binomial(Points.of([5, 6, 7], 1000), Hockney(0.0, 1e-9))
     assert seconds == pytest.approx([4e-6, 5e-6, 6e-6])
     latencies = blocks.scatter_binomial(Points.of([5, 6, 7], 0), Hockney(1.0, 0.0))

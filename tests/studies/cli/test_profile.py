@@ -73,7 +73,7 @@ def test_expected_savings_on_a_platform(capsys: Capture) -> None:
 
 
 def test_savings_over_what_the_library_does_not_run(capsys: Capture) -> None:
-    """With several processes on a node, the savings over Open MPI 5.0 are those over its component tuned."""
+    """Open MPI 5.0 runs its component han with several processes on a node; the savings are those over tuned."""
     for per_node, baseline, caveat in ((4, "openmpi-5.0", True), (1, "openmpi-5.0", False), (4, "openmpi-4.1", False)):
         write("nodes.json", CALL | {"processes_per_node": per_node})
         asked = f"program profile nodes.json --platform gros --baseline {baseline} --store s.sqlite"
@@ -81,7 +81,7 @@ def test_savings_over_what_the_library_does_not_run(capsys: Capture) -> None:
 
 
 def test_the_calls_of_more_processes(capsys: Capture) -> None:
-    """With --procs times are simulated, those after a change too; calls of some processes are left out."""
+    """The times are simulated, also those after a change; calls of smaller communicators are left out."""
     asked = "program profile before.json --platform gros --baseline openmpi-4.1 --store s.sqlite --procs 62"
     found = printed(run(f"{asked} --change bandwidth=x0.5 --json", capsys)[1])
     (row,) = found.rows

@@ -98,7 +98,7 @@ def test_changes_that_change_nothing_change_no_time(texts: list[str], collective
 
 
 def test_a_choice_that_is_far_faster_is_sure(context: SimulationContext) -> None:
-    """Of two choices, the new one is surely faster only if it is faster by far."""
+    """The new choice is surely faster than the old one only if it is faster by far."""
     answer = ask(context, "bandwidth=x0.01")
     sure, known = answer.sure_changes
     assert 0 <= sure <= known <= changes_choice(answer.times).sum()
